@@ -51,13 +51,15 @@ const made = (ids: string[], policy?: string): Reply => ({
   tools: [{ name: "create_workflow", input: definition(ids, policy) }],
 });
 
+type AskOptions = { status?: number; send?: unknown; id?: string; query?: string };
+
 /** Sends a request and checks the answer against the description. */
 async function ask<Answer>(
   described: string,
-  { status = 200, send, id = "" }: { status?: number; send?: unknown; id?: string } = {},
+  { status = 200, send, id = "", query = "" }: AskOptions = {},
 ): Promise<Answer> {
   const [method = "", template = ""] = described.split(" ");
-  const response = await serving.fetch(template.replace(/\{\w+\}/, id), {
+  const response = await serving.fetch(template.replace(/\{\w+\}/, id) + query, {
     method,
     ...(send !== undefined && {
       ...{ body: JSON.stringify(send), headers: { "Content-Type": "application/json" } },
@@ -136,6 +138,9 @@ test("only the shown definition of an edited plan can be confirmed; a failed ste
   const edited = await ask<PlanView>("POST /api/plans/{id}/definition", { id, send: other });
   expect(edited.steps.map((step) => step.id)).toEqual(["look", "report"]);
   expect(edited.preview.sandbox).toStartWith("none");
+  const replace = "POST /api/plans/{id}/definition";
+  await ask(replace, { id, query: `?hash=${hash}`, send: definition(["lost"]), status: 409 });
+  await ask(replace, { id, query: `?hash=${edited.hash}`, send: other });
   const metadata = {
     missed_slots: "skip",
     container: { additionalMounts: [{ hostPath: "/tmp" }] },

@@ -1,6 +1,6 @@
 import { type QueryClient, queryOptions } from "@tanstack/react-query";
 import type * as Api from "@uncaged/workflow-server/api-types";
-import { pathOf, queryOf, request, requestStream } from "./request.ts";
+import { pathOf, queryOf, request, type RequestQuery, requestStream } from "./request.ts";
 import { eventsIn } from "./server-events.ts";
 
 export type PlanRun = Api.PlanView["runs"][number];
@@ -35,10 +35,8 @@ export function takePlan(client: QueryClient, id: string, row: Api.PlanRow | nul
   void client.invalidateQueries({ queryKey: planKeys.ones });
 }
 
-export const threadOfRun = (runId: string): string => runId.replace(/^run_/, "");
-
-const act = <Answer>(id: string, action: string, json: unknown = {}) =>
-  request<Answer>(pathOf("plans", id, action), { method: "POST", json });
+const act = <Answer>(id: string, action: string, json: unknown = {}, query?: RequestQuery) =>
+  request<Answer>(pathOf("plans", id, action), { method: "POST", json, query });
 
 /** Confirms a plan if it still has this hash. */
 export const confirmPlan = (id: string, hash: string) =>
@@ -51,8 +49,9 @@ export const retryPlan = (id: string) => act<Api.StartedPlan>(id, "retry");
 export const changePlan = (id: string, change: "pause" | "resume" | "cancel" | "reject") =>
   request<Api.Plan>(pathOf("plans", id, change), { method: "POST" });
 
-export const definePlan = (id: string, definition: Api.PlanDefinition) =>
-  act<Api.PlanView>(id, "definition", definition);
+/** Replaces the definition of a plan if it still has this hash. */
+export const definePlan = (id: string, hash: string, definition: Api.PlanDefinition) =>
+  act<Api.PlanView>(id, "definition", definition, { hash });
 
 export const decidePlan = (
   id: string,

@@ -133,13 +133,15 @@ export function planRoutes({ streams }: Omit<Context, "plans">, open: OpenPlans)
   routes.add("POST /plans/{id}/definition", {
     summary: "Replace the definition of a plan; the change must be confirmed",
     params: schema.planPath,
+    query: z.object({ hash: optionalText.describe("Refused if the plan has another hash.") }),
     body: schema.definitionBody,
     answer: ["The plan.", schema.planViewSchema],
-    async run({ params, body }) {
+    async run({ params, query, body }) {
       const given = await access();
       const { plans } = given;
       const before = plans.draft(params.id) ?? plans.get(params.id);
-      await plans.replace(await edited(before, plans.secrets.masked(body)));
+      const changed = await edited(before, plans.secrets.masked(body));
+      await plans.replace(changed, { planHash: query.hash });
       return await viewOf(given, before.id);
     },
   });

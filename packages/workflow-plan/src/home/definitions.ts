@@ -3,6 +3,7 @@ import { isWorkflowError } from "@uncaged/workflow";
 import { join } from "node:path";
 import { checkPlan, metadataProblems } from "../check/check.ts";
 import type { ExecutorError } from "../error/error.ts";
+import { planHash } from "../plan/hash.ts";
 import { ownMetadata, replacedMetadata } from "../plan/metadata.ts";
 import type { PlanMetadata, Workflow } from "../plan/plan.ts";
 import { prefixes } from "../plan/terms.ts";
@@ -13,6 +14,7 @@ import { nextDue, triggerText } from "../preview/preview.ts";
 import { lastRunOf } from "../runs/projection.ts";
 import { triggerStateOf } from "../store/trigger-state.ts";
 import { withNotice } from "./notice.ts";
+import { checkShown } from "./shown.ts";
 import { planStamps } from "./stamps.ts";
 import { move } from "../store/phase.ts";
 import { type RunRow, rowOf, type WorkflowRow, workflowOf } from "../store/rows.ts";
@@ -164,14 +166,20 @@ export class Definitions {
   /**
    * Stores a changed plan. If the plan was confirmed, the changed plan stays a draft until it is
    * confirmed. The draft is stored in the given planner session, or in a new session.
+   *
+   * @param planHash the prefix of the hash of the plan, or of its draft, that was changed; another one is not replaced
    * @throws PlannerError, ExecutorError
    */
-  async replace(given: Workflow, { session }: { session?: string } = {}): Promise<Workflow> {
+  async replace(
+    given: Workflow,
+    { session, planHash: shown }: { session?: string; planHash?: string } = {},
+  ): Promise<Workflow> {
     const workflow = checked(this.#masked(given));
     return await this.store.change(() => {
       const before = this.get(workflow.id);
       const { id, phase } = before;
       checkModifiable(before);
+      if (shown !== undefined) checkShown(id, planHash(this.draft(id) ?? before), shown);
       if (phase !== "planning" && phase !== "awaiting_confirmation") {
         const draft = { session: session ?? this.#keepDraft({ ...workflow, phase }) };
         return this.setMetadata(id, (metadata) => ({ ...metadata, draft }));

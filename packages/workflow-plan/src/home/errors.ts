@@ -18,7 +18,7 @@ export const ambiguousId = (id: string, ids: readonly string[], more: boolean): 
 /** A plan that differs from the shown plan. */
 export const planChanged = (id: string): ExecutorError =>
   new ExecutorError(`this plan has changed: ${id}`, {
-    hint: "read the plan again, then confirm it",
+    hint: "read the plan again, then confirm or change it",
   });
 
 export const nothingToCancel = (id: string, phase: string): ExecutorError =>

@@ -22,10 +22,9 @@ export function PlanEditorPage() {
   const { data: plan, error } = useQuery(planQuery(id));
   useTitle(plan ? `Edit ${plan.name}` : "Edit a plan");
   if (plan) return <PlanEditor key={plan.id} plan={plan} />;
-  if (!error) return <Skeleton lines={10} />;
   return (
     <Page title="Edit a plan">
-      <FailureNotice error={error} />
+      {error ? <FailureNotice error={error} /> : <Skeleton lines={10} />}
     </Page>
   );
 }
@@ -36,6 +35,8 @@ function PlanEditor({ plan }: { plan: PlanView }) {
   const navigate = useNavigate();
   const key = `plan-edit-${id}`;
   const [draft, keepDraft] = useKept<string | null>(key, null);
+  // Another program may change the plan meanwhile.
+  const [hash] = useState(plan.hash);
   const [document] = useState(() => {
     const made = new EditedDocument(planKind, editedText(plan.draft ?? plan));
     if (draft === null) return made;
@@ -50,7 +51,7 @@ function PlanEditor({ plan }: { plan: PlanView }) {
     mutationFn: async () => {
       const { broken, value } = document.state();
       if (broken) throw new Error(`invalid JSON in line ${broken.line}`);
-      await definePlan(id, value as PlanDefinition);
+      await definePlan(id, hash, value as PlanDefinition);
       forgetKept(key);
       await client.invalidateQueries({ queryKey: planKeys.all });
       await navigate({ to: "/plans/$id", params: { id } });

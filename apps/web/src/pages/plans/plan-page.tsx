@@ -8,7 +8,7 @@ import { NotFiring, planFacts } from "../../kinds/plan/plan-facts.tsx";
 import { PlannerChat } from "../../kinds/plan/planner-chat.tsx";
 import { PlanBadge } from "../../kinds/plan/plan-badge.tsx";
 import { ago, duration, moment, until, useNow } from "../../lib/format.ts";
-import { planQuery, type PlanRun, threadOfRun } from "../../lib/plans.ts";
+import { planQuery, type PlanRun } from "../../lib/plans.ts";
 import { pathOf } from "../../lib/request.ts";
 import { type Fact, Facts } from "../../ui/facts.tsx";
 import { Page, Panel, useTitle } from "../../ui/page.tsx";
@@ -159,7 +159,7 @@ function Run({ run, isShown, onShow }: RunProps) {
         <span className="text-small text-muted">
           {[ago(started, now), took !== null && duration(took)].filter(Boolean).join(", ")}
         </span>
-        <Link to="/threads/$id" params={{ id: threadOfRun(id) }} className="ml-auto">
+        <Link to="/threads/$id" params={{ id: id.replace(/^run_/, "") }} className="ml-auto">
           Its thread
         </Link>
       </div>
