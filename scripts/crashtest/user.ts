@@ -189,7 +189,7 @@ export class User {
     await this.#startOne(name, options, null, more);
   }
 
-  /** Starts several versions with one id concurrently: only one thread may result. */
+  /** Starts several versions and workflows with one id concurrently: only one thread may result. */
   async #startAtOnce(options: Options): Promise<void> {
     const history = this.#usage.taken(
       "history",
@@ -225,7 +225,8 @@ export class User {
             ...id,
           })
         : await this.#product.command(...words, ...(more === "" ? [] : [more]));
-    const value = this.#usage.taken(verb, answer);
+    // Another workflow may have started the thread with this id first.
+    const value = this.#usage.taken(verb, answer, threadId === null ? [] : ["THREAD_EXISTS"]);
     if (!value) return;
     this.#product.note("started", String(value.threadId), String(value.hash));
     this.#killBehind(String(value.hash));

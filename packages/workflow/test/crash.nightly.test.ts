@@ -35,7 +35,9 @@ describe("the crash test (F4)", () => {
     const child = Bun.spawnSync([process.execPath, program, "--minutes", "soon"]);
     expect([child.exitCode, child.stderr.toString()]).toEqual([
       2,
-      "usage: bun run crashtest [--minutes N] [--seed S] [--keep]\n       bun run crashtest --cluster [--faults N] [--nodes 1|3] [--kinds KIND,…] [--seed S]\n",
+      "usage: bun run crashtest [--minutes N] [--seed S] [--keep]\n" +
+        "       bun run crashtest --cluster [--faults N] [--nodes 1|3] [--kinds KIND,…] [--seed S]\n" +
+        "       bun run crashtest --database [--faults N] [--kinds KIND,…] [--seed S]\n",
     ]);
   });
 });
