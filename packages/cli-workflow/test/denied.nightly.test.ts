@@ -63,7 +63,7 @@ else {
         expect(await runWithout(store, error, "flock", ["doctor"])).toMatchObject({
           code: 1,
           stdout: expect.stringMatching(
-            /^can't lock [^\n]* gives no locks [^\n]*; put the [^\n]*\n$/,
+            /^can't lock [^\n]* does not support locks [^\n]*; put the [^\n]*\n$/,
           ),
         });
       },
@@ -140,7 +140,7 @@ test.if(canUnshare)(
       const worker = workerOf(store.root);
       process.kill(worker, "SIGSTOP");
       const forced = await store.run(["kill", id, "--force"]);
-      expect(forced).toEqual(oneLine(/its process can't be seen from here/));
+      expect(forced).toEqual(oneLine(/its process is not visible from here/));
       process.kill(worker, "SIGCONT");
       // The worker executes requests that arrived while it was frozen.
       await store.until(id, "killed");

@@ -69,7 +69,7 @@ onCluster(`plans on a cluster${missingServer}`, () => {
     const { code, stderr } = await store.run(["plan", "secret", "set", "A_TOKEN"], { stdin: "x" });
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: expect.stringContaining("credentials are never in a cluster"),
+      stderr: expect.stringContaining("credentials are never stored there"),
     });
     const value = "value-of-the-token";
     const root = ["--root", store.root];

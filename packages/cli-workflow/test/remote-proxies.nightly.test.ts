@@ -90,7 +90,7 @@ describe.each(proxyNames)("behind %s", (name) => {
   /** Replaces the waiting time of a thread, which grows, and the server's folder, which clients do not show. */
   const still = (text: string): string =>
     text
-      .replaceAll(/"waitedMs":\d+/g, '"waitedMs":0')
+      .replaceAll(/"(elapsedMs|waitedMs)":\d+/g, '"$1":0')
       .replaceAll(/in the storage root|in \/[^"]+\/root/g, "<root>");
 
   /** Replaces the parts that differ between two runs of a command: ids, times and the names of the sides. */

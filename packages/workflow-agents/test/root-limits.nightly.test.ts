@@ -73,8 +73,9 @@ const nextDay = (): number => new Date(Date.now() + 86_400_000).setUTCHours(0, 0
 const answer = { kind: "answer", input: { content: "again" } } as const;
 
 test("twenty threads of three processes stop at the limit, and continue when it is raised", async () => {
-  // Each call costs about $0.02, and each thread makes three calls.
-  words = 1000;
+  // Each call costs about $0.02, and each thread makes three calls. The server ignores a maximum of output tokens, so
+  // an answer must fit into the smallest reservation, of 1,024 tokens.
+  words = 800;
   const { host, limit, begin, spentBy, counted, env } = await rootWith({ costPerDay: 0.2 });
   const refs = await Promise.all(Array.from({ length: 20 }, (_, n) => begin(n)));
   const stopped = await Promise.all(refs.map((ref) => settled(host, ref)));
@@ -116,7 +117,8 @@ test("a killed worker's reservation is released, and its interrupted call counts
   resolve();
   const other = await begin(1);
   expect((await settled(host, other)).status).toBe("completed");
-  expect(counted()).toBeCloseTo(await spentBy([lost, other]), 8);
+  // A killed worker may leave a record without a newline. The limits count it, and a reader sees it after the resume.
+  expect(counted()).toBeGreaterThanOrEqual((await spentBy([lost, other])) - 1e-8);
   await host.control(lost, { kind: "resume", env });
   expect((await settled(host, lost)).status).toMatch(/waiting|completed/);
   expect(counted()).toBeCloseTo(await spentBy([lost, other]), 8);
