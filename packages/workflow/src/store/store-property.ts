@@ -175,8 +175,10 @@ class RandomSession {
         const { paused } = await claim.append(act.record, act.state);
         assert.equal(paused, model.paused);
       };
-      if (!holds) return fenced(write);
-      if (model.state.kind === "ended") return refused(write, "THREAD_ENDED");
+      const hasEnded = model.state.kind === "ended";
+      // A fenced holder may not have noticed the fencing, and know only that the thread has ended.
+      if (!holds) return fenced(write, hasEnded ? "THREAD_ENDED" : undefined);
+      if (hasEnded) return refused(write, "THREAD_ENDED");
       await write();
       model[act.do === "append" ? "data" : "journal"].push(act.record);
       if (act.do === "append") model.state = act.state;

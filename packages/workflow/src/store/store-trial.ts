@@ -183,9 +183,10 @@ export async function refused(act: () => Promise<unknown>, code: string): Promis
   await assert.rejects(act, isRight, `refused with ${code}`);
 }
 
-/** Asserts that a write of an ended claim is refused. */
-export async function fenced(act: () => Promise<unknown>): Promise<void> {
-  const isRight = (error: unknown): boolean => error instanceof FencedError;
+/** Asserts that a write of an ended claim is refused with a FencedError, or with `code` if it is given. */
+export async function fenced(act: () => Promise<unknown>, code?: string): Promise<void> {
+  const isRight = (error: unknown): boolean =>
+    error instanceof FencedError || (isWorkflowError(error) && error.code === code);
   await assert.rejects(act, isRight, "refused with FencedError");
 }
 
