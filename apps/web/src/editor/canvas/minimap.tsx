@@ -4,7 +4,7 @@ import { around } from "./geometry.ts";
 
 const size: Size = { width: 176, height: 120 };
 
-/** The whole drawing with the visible part marked, unless everything is visible or the drawing is small. A press moves the view. */
+/** Marks the visible part in the drawing, unless all is visible or the canvas is small. A press moves the view. */
 export function Minimap({ rects }: { rects: ReadonlyMap<string, Rect> }) {
   const { getZoom, setCenter } = useReactFlow();
   const all = around(rects.values());

@@ -74,7 +74,7 @@ export function Question({ threadId, step, asked, isOver, onAnswered }: Props) {
 
 const draftKey = (threadId: string, step: number): string => `answer-${threadId}-${step}`;
 
-/** Tells whether a text for a row's question was typed and not sent. */
+/** Tells whether a row's question has an unsent text. */
 export const hasDraft = (threadId: string, { card }: TraceRow): boolean =>
   !!card?.step && readKept<unknown>(draftKey(threadId, card.step.number), null) !== null;
 
@@ -274,8 +274,8 @@ const isDecision = (choices: readonly unknown[]): boolean =>
   choices.length > 1 && choices.every((choice) => decisionOf(choice) !== null);
 
 /**
- * The form of a row's question while the thread waits for it or it has unsent text; for a sleep, its end. `asked` counts
- * the requests to show the form.
+ * The form of a row's question while the thread waits for it or the question has an unsent text; for a sleep, its end.
+ * `asked` counts the requests to show the form.
  */
 export function RowFoot({ row, asked }: { row: TraceRow; asked: number }) {
   const { threadId, status } = useThread();
